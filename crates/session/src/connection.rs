@@ -271,16 +271,19 @@ impl Connection {
     }
 
     /// The peer's address.
+    #[inline]
     pub fn peer(&self) -> SocketAddr {
         self.addresses.peer
     }
 
     /// Our tag.
+    #[inline]
     pub fn tag(&self) -> Tag {
         self.own.tag
     }
 
     /// The peer's tag. `None` until the handshake has shown it.
+    #[inline]
     pub fn peer_tag(&self) -> Option<Tag> {
         self.stage.framing().map(Framing::to)
     }
@@ -311,11 +314,13 @@ impl Connection {
     }
 
     /// True if the connection counts among those of its peer's source.
+    #[inline]
     pub fn has_place(&self) -> bool {
         self.place.is_counted
     }
 
     /// True if the connection has ended and only answers a peer that has not noticed yet.
+    #[inline]
     pub fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Over { .. })
     }

@@ -200,6 +200,7 @@ impl Endpoint {
     }
 
     /// The port's own address.
+    #[inline]
     pub fn local(&self) -> SocketAddr {
         self.local
     }
@@ -621,6 +622,7 @@ impl Endpoint {
     }
 
     /// Time of the next [`Endpoint::wake`].
+    #[inline]
     pub fn next_wakeup(&self) -> Time {
         self.deadlines.next()
     }

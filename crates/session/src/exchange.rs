@@ -138,16 +138,19 @@ impl Exchange {
     }
 
     /// True if the connection is being opened.
+    #[inline]
     pub fn is_opening(&self) -> bool {
         matches!(self.phase, Phase::Opening { .. })
     }
 
     /// True if data may flow.
+    #[inline]
     pub fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Open)
     }
 
     /// True if the connection has ended, successfully or not.
+    #[inline]
     pub fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Done | Phase::Failed(_))
     }
@@ -161,6 +164,7 @@ impl Exchange {
     }
 
     /// Reason of the failure. `None` if the connection has not failed.
+    #[inline]
     pub fn failure(&self) -> Option<&Failure> {
         if let Phase::Failed(failure) = &self.phase { Some(failure) } else { None }
     }
@@ -212,6 +216,7 @@ impl Exchange {
     }
 
     /// True if reading would not block.
+    #[inline]
     pub fn is_readable(&self) -> bool {
         self.receive.available() > 0
             || self.end_of_stream
@@ -220,6 +225,7 @@ impl Exchange {
     }
 
     /// True if writing would not block.
+    #[inline]
     pub fn is_writable(&self) -> bool {
         let takes_more = !self.is_opening() && self.send.accepts();
         takes_more || self.wishes.write_closed || matches!(self.phase, Phase::Failed(_))

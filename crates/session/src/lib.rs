@@ -235,7 +235,9 @@ pub use exchange::{Delivery, Exchange, Phase};
 pub use failure::{Failure, Reason, TpaError};
 #[doc(inline)]
 pub use handshake::Tag;
-pub use host::{Host, Randomness, random};
+pub use host::Randomness;
+#[doc(hidden)]
+pub use host::{Host, random};
 pub use meshpace_core::{Duration, Time};
 #[doc(inline)]
 pub use path::PathSource;

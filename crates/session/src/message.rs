@@ -24,6 +24,7 @@ pub struct Message {
 
 impl Message {
     /// True if a datagram of `length` bytes to `to` still fits.
+    #[inline]
     pub fn takes(&self, to: Addresses, length: usize) -> bool {
         self.count == 0
             || (self.to == Some(to)
@@ -60,11 +61,13 @@ impl Message {
 
     /// Returns the destination, the bytes, and the length of each datagram; the last datagram may
     /// be shorter. `None` if the message is empty.
+    #[inline]
     pub fn content(&self) -> Option<(Addresses, &[u8], usize)> {
         self.to.filter(|_| self.count > 0).map(|to| (to, &self.bytes[..], self.size))
     }
 
     /// Empties the message.
+    #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();
         (self.to, self.size, self.count, self.closed) = (None, 0, 0, false);

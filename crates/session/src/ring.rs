@@ -94,6 +94,7 @@ impl SendRing {
     }
 
     /// Maximum number of bytes that the ring holds.
+    #[inline]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
@@ -120,6 +121,7 @@ impl SendRing {
 
     /// Number of bytes for which there is room. Zero if no memory was granted for more than the ring
     /// holds, until some of it is acknowledged.
+    #[inline]
     pub fn room(&self) -> usize {
         if self.was_refused && self.is_full() { 0 } else { self.capacity - self.len() }
     }
@@ -131,6 +133,7 @@ impl SendRing {
 
     /// True if [`SendRing::write`] would not return zero: it takes at least one byte, or fails. Only
     /// a refusal by the system is not foreseen, and only once.
+    #[inline]
     pub fn accepts(&self) -> bool {
         if self.room() == 0 || self.is_empty() || !self.is_full() {
             return self.room() > 0;
@@ -139,6 +142,7 @@ impl SendRing {
     }
 
     /// Offset after the last byte written.
+    #[inline]
     pub fn end(&self) -> u64 {
         self.end
     }
@@ -374,6 +378,7 @@ impl ReceiveRing {
     }
 
     /// Number of bytes that can be read.
+    #[inline]
     pub fn available(&self) -> usize {
         (self.delivered - self.read) as usize
     }

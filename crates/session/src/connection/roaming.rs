@@ -225,6 +225,7 @@ impl Connection {
     }
 
     /// Time at which the connection moves, if nothing speaks against it.
+    #[inline]
     pub fn moves_at(&self) -> Time {
         self.roaming.due()
     }

@@ -91,6 +91,7 @@ impl Connection {
     }
 
     /// Time at which [`Connection::expire`] has something to do.
+    #[inline]
     pub fn looks_at(&self) -> Time {
         match self.engine.state() {
             tpa::State::SynSent => (self.life.since + self.settings.connect_timeout).min(self.hurries_at()),
@@ -196,6 +197,7 @@ impl Connection {
     }
 
     /// Time at which the connection is to be forgotten.
+    #[inline]
     pub fn forgets_at(&self) -> Time {
         match &self.stage {
             Stage::Opening(_) | Stage::Open(_) => Time::NEVER,
@@ -209,6 +211,7 @@ impl Connection {
 
     /// Time at which to call [`Connection::work`] and then [`Connection::expire`] again, and to
     /// check whether the connection is to be forgotten.
+    #[inline]
     pub fn next_wakeup(&self) -> Time {
         let path = if self.engine.is_done() { Time::NEVER } else { self.way.asks_at };
         self.engine_at.min(self.looks_at()).min(self.forgets_at()).min(path).min(self.roaming.due())
