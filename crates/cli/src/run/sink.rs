@@ -6,7 +6,7 @@ use crate::output::{note, results};
 use crate::runner::Told;
 use meshpace_lab::campaign::{Campaign, InOrder, Run, Work};
 use meshpace_lab::record::tally::Tally;
-use meshpace_lab::record::{Record, csv, silence, summary, table};
+use meshpace_lab::record::{self, Record, csv, silence, summary, table};
 use meshpace_lab::register::reproduction::Listener;
 use meshpace_lab::session::{Observer, Session};
 use serde_json::{Map, Value};

@@ -145,7 +145,8 @@ impl Connection {
         if !framing.is_sealed() || longest == 0 {
             return;
         }
-        if is_long && timeouts > size.timeouts && size.escort.is_none_or(|escort| escort.is_done(now)) {
+        let is_due = is_long && timeouts > size.timeouts && size.escort.is_none_or(|escort| escort.is_done(now));
+        if is_due && self.roaming.admits_challenge(now) {
             size.timeouts = timeouts;
             let is_lost = size.escort.is_some_and(|escort| escort.answered.is_some());
             size.lost = size.lost.saturating_add(u8::from(is_lost));
@@ -160,7 +161,7 @@ impl Connection {
             framing.push_path(self.addresses, self.addresses.peer, PathFrame::Challenge(challenge), out);
             out.seal();
         }
-        if size.limit.is_some() && now >= size.probes_at {
+        if size.limit.is_some() && now >= size.probes_at && self.roaming.admits_challenge(now) {
             let challenge = self.own.unpredictable.draw();
             size.probes = size.probes.saturating_sub(1);
             size.probe = Some(challenge);

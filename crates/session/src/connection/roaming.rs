@@ -45,8 +45,8 @@ const LEAST_HOLD: Duration = Duration::from_millis(200);
 /// Upper bound of that time, which is twice as long as the peer has taken to answer.
 const MOST_HOLD: Duration = Duration::from_secs(1);
 
-/// Least time before a challenge is repeated. It is repeated only if another datagram arrives from
-/// that address.
+/// Least time between two challenges, to whatever addresses and for whatever purpose. A challenge is
+/// repeated only if another datagram arrives from its address.
 const REPEATED: Duration = Duration::from_millis(100);
 
 /// Time without an answer after which an address is forgotten. For the same time no new address is
@@ -85,8 +85,12 @@ pub(super) struct Roaming {
     /// One more than the highest number of a datagram of the peer.
     newest: u64,
     candidate: Option<Candidate>,
-    /// No address is challenged before this time.
+    /// No new address is challenged before this time.
     asks_from: Time,
+    /// No challenge is sent before this time, so that no address gets more than ten per second: the
+    /// address at which the connection was may be challenged as the new one was, and the other way
+    /// round.
+    next_challenge: Time,
 }
 
 impl Roaming {
@@ -117,23 +121,35 @@ impl Roaming {
         if self.candidate.as_ref().is_some_and(stale) {
             self.candidate = None;
         }
-        match &mut self.candidate {
+        if now < self.next_challenge {
+            return None;
+        }
+        let considered = match &mut self.candidate {
             None if now >= self.asks_from => {
                 let challenge = draw();
                 let answered = None;
                 self.candidate = Some(Candidate { addresses: at, number, challenge, since: now, asked: now, answered });
                 Some((challenge, true))
             }
-            Some(known)
-                if known.addresses.peer == at.peer
-                    && known.answered.is_none()
-                    && now.since(known.asked) >= REPEATED =>
-            {
+            Some(known) if known.addresses.peer == at.peer && known.answered.is_none() => {
                 known.asked = now;
                 Some((known.challenge, false))
             }
             _ => None,
+        };
+        if considered.is_some() {
+            self.next_challenge = now + REPEATED;
         }
+        considered
+    }
+
+    /// Returns whether a challenge may be sent now that is not about an address, and counts it if so.
+    pub(super) fn admits_challenge(&mut self, now: Time) -> bool {
+        let is_admitted = now >= self.next_challenge;
+        if is_admitted {
+            self.next_challenge = now + REPEATED;
+        }
+        is_admitted
     }
 
     /// Handles the peer's response to the challenge with this number, which came from the address
@@ -233,5 +249,32 @@ impl Connection {
     /// True while the connection checks whether the peer has moved.
     pub fn is_moving(&self) -> bool {
         self.roaming.candidate.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_challenges_leave_in_a_second_however_often_the_connection_moves() {
+        let [here, there] = [1, 2].map(|host| Addresses { own: None, peer: SocketAddr::from(([10, 0, 0, host], 1)) });
+        let mut roaming = Roaming::default();
+        let mut left: Vec<Time> = Vec::new();
+        for number in 0..500 {
+            let now = Time::ZERO + Duration::from_millis(10 * number);
+            // Every quarter of a second the peer has answered and the connection has moved.
+            if number % 25 == 0 {
+                roaming.candidate = None;
+            }
+            let at = if number / 25 % 2 == 0 { there } else { here };
+            if roaming.consider(now, at, number, || number).is_some() {
+                left.push(now);
+            }
+        }
+        assert!(left.len() > 30, "{left:?}");
+        let within =
+            |from: Time| left.iter().filter(|at| **at >= from && at.since(from) < Duration::from_secs(1)).count();
+        assert!(left.iter().all(|from| within(*from) <= 10), "{left:?}");
     }
 }
