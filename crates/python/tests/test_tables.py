@@ -352,3 +352,29 @@ def test_what_a_starved_flow_has_not_is_drawn_as_none(tmp_path: Path) -> None:
     # Names are no numbers: nothing connects them.
     axes = results.where({"flow.0.to": 1}).plot("aggregate_goodput_bps", x="flow.0.transport")
     assert all(container.lines[0].get_linestyle() == "None" for container in axes.containers)
+
+
+def test_names_on_the_axis_have_a_series_for_each_line(tmp_path: Path) -> None:
+    matplotlib = pytest.importorskip("matplotlib.figure")
+    from meshpace import _paper
+
+    means = {"newreno": [30.25, 12.5, 8.0], "tcp-ap": [40.5, 20.0, 16.0]}
+    looks: dict[str, Any] = {"colour": None, "half_width": 0.25, "seeds": 3}
+    rows = [{"line": line, "label": line.upper(), "x": x, "mean": mean, **looks} for line, values in means.items() for x, mean in enumerate(values)]
+    titles: dict[str, Any] = {"title": "goodput", "heading": None, "x_title": "part", "x_label": "topology", "y_title": "goodput", "y_label": "goodput"}
+    names = [["town", "town"], ["chain", "long chain"], ["grid", "grid"]]
+    drawing = {**titles, "most": None, "logarithmic": False, "rows": rows, "x_names": names}
+    axes = matplotlib.Figure().subplots()
+    _paper._draw(axes, drawing, True)
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["town", "long chain", "grid"]
+    # The two series differ in marker, stand on both sides of each name, and connect no names.
+    series = [container.lines[0] for container in axes.containers]
+    assert [list(line.get_ydata()) for line in series] == list(means.values())
+    assert len({line.get_marker() for line in series}) == 2 and {line.get_linestyle() for line in series} == {"None"}
+    left, right = (line.get_xdata() for line in series)
+    assert all(-0.5 < one - place < 0 < other - place < 0.5 for place, (one, other) in enumerate(zip(left, right)))
+    table = _paper._latex(drawing).splitlines()
+    assert r"topology & NEWRENO & TCP-AP \\" in table
+    assert [line.split(" & ")[0] for line in table if "+-" in line and "&" in line] == ["town", "long chain", "grid"]
+    assert r"long chain & \num{12.50 +- 0.25} & \num{20.00 +- 0.25} \\" in table
+    assert _paper._csv(drawing).splitlines()[2] == "newreno,chain,12.5,0.25,3"

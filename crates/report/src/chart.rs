@@ -81,6 +81,9 @@ pub struct Chart {
     /// True if the points of several lines at the same x are drawn side by side, so that no
     /// interval hides another.
     pub is_shifted: bool,
+    /// Names below the horizontal axis; the x of a point is a place in this list, from 0. Lines then
+    /// do not connect their points. Empty if the axis has numbers.
+    pub names: Vec<String>,
 }
 
 pub(crate) const WIDTH: f64 = 400.0;
@@ -91,6 +94,8 @@ const TOP: f64 = 32.0;
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 12.0;
 const PLOT: f64 = 216.0;
+/// Height of the second row of names below the horizontal axis.
+const SECOND_ROW: f64 = 18.0;
 /// Multiple of the largest value at which intervals are cut off, so that a wide interval does not
 /// flatten the rest of the chart.
 const REACH: f64 = 1.5;
@@ -282,6 +287,32 @@ impl Chart {
         scale
     }
 
+    /// Draws a horizontal axis of names. Neighbouring names stand in different rows, so that each has
+    /// the room of two.
+    fn along_names(&self, svg: &mut String) -> Scale {
+        let step = (WIDTH - LEFT - RIGHT) / self.names.len() as f64;
+        let (from, to) = (LEFT + step / 2.0, WIDTH - RIGHT - step / 2.0);
+        let scale = Scale { low: 0.0, high: self.names.len() as f64 - 1.0, from, to, log: false };
+        let most = (2.0 * step / 8.4) as usize;
+        for (number, name) in self.names.iter().enumerate() {
+            let (x, y) = (scale.at(number as f64), TOP + PLOT);
+            let row = y + 20.0 + if number % 2 == 1 { SECOND_ROW } else { 0.0 };
+            let name = text(&shortened(name, most.max(3)));
+            let _ = write!(
+                svg,
+                "<path class=\"axis\" d=\"M{x:.1} {y}v5\" stroke=\"#444\"/>\
+                 <text x=\"{x:.1}\" y=\"{row}\" text-anchor=\"middle\">{name}</text>"
+            );
+        }
+        self.bottom(svg, &scale, &[]);
+        scale
+    }
+
+    /// Height that an axis of names needs besides that of an axis of numbers.
+    fn below(&self) -> f64 {
+        if self.names.is_empty() { 0.0 } else { SECOND_ROW }
+    }
+
     /// Draws a horizontal axis for time. It starts at zero, unless the lines start much later.
     fn along_time(&self, svg: &mut String) -> Scale {
         let ends = self.points().map(|point| point.x);
@@ -312,7 +343,7 @@ impl Chart {
             "<path class=\"axis\" d=\"M{LEFT} {0}H{1}\" stroke=\"#444\"/><text x=\"{1}\" y=\"{2}\" text-anchor=\"end\">{3}</text>",
             TOP + PLOT,
             WIDTH - RIGHT,
-            TOP + PLOT + 39.0,
+            TOP + PLOT + 39.0 + self.below(),
             text(&self.x_title)
         );
     }
@@ -327,10 +358,12 @@ impl Chart {
         if !self.legend {
             return svg + TAIL;
         }
-        let from = TOP + PLOT + 58.0;
+        let from = TOP + PLOT + 58.0 + self.below();
         for (number, line) in self.lines.iter().enumerate() {
             let y = from + 21.0 * number as f64;
-            stroke(&mut svg, &format!("M{LEFT} {y}h28"), &line.style);
+            if self.names.is_empty() {
+                stroke(&mut svg, &format!("M{LEFT} {y}h28"), &line.style);
+            }
             if marked {
                 marker(&mut svg, LEFT + 14.0, y, &line.style);
             }
@@ -346,7 +379,7 @@ impl Chart {
 
     fn height(&self) -> f64 {
         let rows = self.lines.len() + usize::from(self.is_published());
-        TOP + PLOT + 46.0 + if self.legend { 4.0 + 21.0 * rows as f64 } else { 0.0 }
+        TOP + PLOT + 46.0 + self.below() + if self.legend { 4.0 + 21.0 * rows as f64 } else { 0.0 }
     }
 
     /// Draws lines with markers and intervals; both are left out if there are too many points.
@@ -355,11 +388,13 @@ impl Chart {
     pub fn curves(&self) -> String {
         let mut svg = head(self.height(), &self.description);
         let y = self.vertical(&mut svg);
-        let x = self.horizontal(&mut svg, 14.0);
+        let has_names = !self.names.is_empty();
+        let x = if has_names { self.along_names(&mut svg) } else { self.horizontal(&mut svg, 14.0) };
+        let widest = if has_names { 16.0 } else { 4.0 };
         let count = self.lines.len();
         let is_crowded = self.points().count() > CROWDED;
         let step = match self.is_shifted {
-            true => self.least_gap(&x).map_or(4.0, |gap| (0.6 * gap / count.max(1) as f64).min(4.0)),
+            true => self.least_gap(&x).map_or(widest, |gap| (0.6 * gap / count.max(1) as f64).min(widest)),
             false => 0.0,
         };
         for (number, line) in self.lines.iter().enumerate() {
@@ -368,7 +403,9 @@ impl Chart {
             for piece in line.points.split(|point| point.value.is_infinite()).filter(|piece| !piece.is_empty()) {
                 let places: Vec<(f64, f64)> =
                     piece.iter().map(|point| (x.at(point.x) + aside, y.at(point.value))).collect();
-                stroke(&mut svg, &path(places.iter().copied()), &line.style);
+                if !has_names {
+                    stroke(&mut svg, &path(places.iter().copied()), &line.style);
+                }
                 // A single point has no line, so it always has a marker.
                 let is_marked = !is_crowded || places.len() == 1;
                 for (point, (px, py)) in piece.iter().zip(&places).filter(|_| is_marked) {
@@ -622,6 +659,23 @@ mod tests {
         };
         assert_eq!(begins(false).len(), 1, "{:?}", begins(false));
         assert_eq!(begins(true).len(), 2, "{:?}", begins(true));
+    }
+
+    #[test]
+    fn each_name_is_a_tick_and_its_points_are_not_connected() {
+        let names = ["town", "chain", "grid"].map(str::to_owned).to_vec();
+        let named = Chart { names, is_shifted: true, ..chart(&[(0.0, 10.0, 1.0), (1.0, 20.0, 1.0), (2.0, 15.0, 1.0)]) };
+        let svg = named.curves();
+        // The width of the plot is divided among three names: ticks in the middle of each third.
+        let third = (WIDTH - LEFT - RIGHT) / 3.0;
+        for (number, name) in named.names.iter().enumerate() {
+            let x = LEFT + third * (number as f64 + 0.5);
+            let label = svg.split("<text ").find(|text| text.contains(&format!(">{name}</text>"))).unwrap();
+            assert!(label.starts_with(&format!("x=\"{x:.1}\"")), "{label}");
+            // A path of the tick, and one of the interval.
+            assert_eq!(svg.matches(&format!("d=\"M{x:.1} ")).count(), 2, "{svg}");
+        }
+        assert!(!svg.contains("fill=\"none\" stroke"), "no line connects the points: {svg}");
     }
 
     #[test]

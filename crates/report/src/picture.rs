@@ -275,6 +275,9 @@ pub struct Drawing {
     pub height: Option<f64>,
     /// True if the points of several lines at the same x are drawn side by side.
     pub shifted: bool,
+    /// Values of the horizontal axis and their labels, if they are names. The x of a row is a place
+    /// in this list, from 0. Empty if the values are numbers.
+    pub x_names: Vec<(String, String)>,
     /// Every point of every line, in the order of the records.
     pub rows: Vec<Row>,
 }
@@ -288,7 +291,8 @@ pub struct Row {
     pub label: String,
     /// Colour of the line, as "#rrggbb"; `None` if the scenario sets none.
     pub colour: Option<String>,
-    /// Position on the axis; the number of the point if there is no axis.
+    /// Position on the axis; place of the name on an axis of names, number of the point if there is
+    /// no axis.
     pub x: f64,
     /// Mean over the runs. `None` if a run has no value that a number can describe.
     pub mean: Option<f64>,
@@ -319,6 +323,10 @@ fn drawing(panel: &Panel, metric: &Metric, settings: &Settings) -> Option<Drawin
     for (number, group) in panel.groups.iter().enumerate() {
         let Some(mean) = group.mean(|record| metric.shown(record)) else { continue };
         let (line, x) = match axis {
+            Some(axis) if !panel.names.is_empty() => {
+                let value = group.value(axis);
+                (group.label_without(axis), panel.names.iter().position(|name| *name == value)? as f64)
+            }
             Some(axis) => (group.label_without(axis), group.x(axis)?),
             None => (group.told(), number as f64),
         };
@@ -331,19 +339,25 @@ fn drawing(panel: &Panel, metric: &Metric, settings: &Settings) -> Option<Drawin
     let title = axis.map_or_else(|| metric.heading(), |axis| format!("{} against {axis}", metric.heading()));
     let name = metric.plot.unwrap_or(metric.name);
     let called = |text: String, name: &str| settings.labels.get(name).cloned().unwrap_or_else(|| settings.label(&text));
+    // Names have no unit, even if they consist of several words.
+    let x_title = |axis: &str| match panel.names.is_empty() {
+        true => data::with_unit(axis, &panel.groups),
+        false => axis.to_owned(),
+    };
     (!rows.is_empty()).then(|| Drawing {
         title: title + none,
         panel: panel.told.clone(),
-        x_title: axis.map(|axis| data::with_unit(axis, &panel.groups)),
+        x_title: axis.map(x_title),
         y_title: metric.heading(),
         most: metric.most,
         logarithmic: settings.logarithmic && axis.is_some(),
-        x_label: axis.map(|axis| called(data::with_unit(axis, &panel.groups), axis)),
+        x_label: axis.map(|axis| called(x_title(axis), axis)),
         y_label: called(metric.heading(), name),
         heading: settings.titles.get(name).cloned(),
         width: settings.width,
         height: settings.height,
-        shifted: settings.shifted,
+        shifted: settings.shifted || !panel.names.is_empty(),
+        x_names: panel.names.iter().map(|name| (name.clone(), settings.label(name))).collect(),
         rows,
     })
 }
@@ -358,7 +372,8 @@ fn against_axis(panel: &Panel, metric: &Metric, settings: &Settings) -> Option<P
         // The delay of a starved flow does not exist. It is an empty cell here and `null` in JSON.
         let [mean, half_width] =
             [row.mean, row.half_width].map(|value| value.map(|value| value.to_string()).unwrap_or_default());
-        csv.push_str(&csv_row(&[row.line.clone(), row.x.to_string(), mean, half_width, row.seeds.to_string()]));
+        let x = panel.names.get(row.x as usize).cloned().unwrap_or_else(|| row.x.to_string());
+        csv.push_str(&csv_row(&[row.line.clone(), x, mean, half_width, row.seeds.to_string()]));
         let point = Point::new(row.x, row.mean.unwrap_or(f64::INFINITY), row.half_width.unwrap_or(f64::NAN));
         let place = *places.entry(row.line.clone()).or_insert(drawn.len());
         match drawn.get_mut(place) {
@@ -395,7 +410,8 @@ fn against_axis(panel: &Panel, metric: &Metric, settings: &Settings) -> Option<P
         log: drawing.logarithmic,
         legend: true,
         range: None,
-        is_shifted: settings.shifted,
+        is_shifted: drawing.shifted,
+        names: drawing.x_names.into_iter().map(|(_, label)| label).collect(),
     };
     let svg = if axis.is_some() { chart.curves() } else { chart.bars() };
     Some(Plot { name: metric.plot.unwrap_or(metric.name).to_owned(), title, svg, csv, tall: false })

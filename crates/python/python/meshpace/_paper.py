@@ -83,7 +83,8 @@ def _labelled(drawing: dict[str, Any], labels: dict[str, str] | None) -> dict[st
     x_label, y_label = drawing["x_label"], given.get(drawing["y_title"], drawing["y_label"])
     if x_label is not None:
         x_label = given.get(drawing["x_title"], x_label)
-    return {**drawing, "rows": rows, "x_label": x_label, "y_label": y_label}
+    x_names = [[name, given.get(name, label)] for name, label in drawing["x_names"]]
+    return {**drawing, "rows": rows, "x_label": x_label, "y_label": y_label, "x_names": x_names}
 
 
 def _make_logarithmic(axes: Axes) -> None:
@@ -100,13 +101,16 @@ def _draw(axes: Axes, drawing: dict[str, Any], shifted: bool) -> None:
     lines = _lines(drawing)
     has_axis = drawing["x_title"] is not None
     xs = sorted({row["x"] for row in drawing["rows"]})
+    names = [label for _, label in drawing["x_names"]]
     gap = min((right - left for left, right in zip(xs, xs[1:])), default=1.0)
     for number, rows in enumerate(lines.values()):
-        aside = 0.04 * gap * (number - (len(lines) - 1) / 2) if shifted and has_axis else 0.0
+        # Names are one unit apart; their points share the middle 0.4 of it.
+        step = min(0.12, 0.4 / len(lines)) if names else 0.04 * gap
+        aside = step * (number - (len(lines) - 1) / 2) if shifted and has_axis else 0.0
         # NaN interrupts a line where a point has no number.
         means = [math.nan if row["mean"] is None else row["mean"] for row in rows]
         style: dict[str, Any] = {"color": rows[0]["colour"] or _COLOURS[number % len(_COLOURS)], "marker": _MARKERS[number % len(_MARKERS)]}
-        dashes = _DASHES[number % len(_DASHES)] if has_axis else ""
+        dashes = _DASHES[number % len(_DASHES)] if has_axis and not names else ""
         whiskers = _whiskers(rows, drawing["most"], drawing["logarithmic"])
         name = rows[0]["label"] or None
         axes.errorbar([row["x"] + aside for row in rows], means, yerr=whiskers, label=name, capsize=2, elinewidth=0.7, linestyle=dashes, **style)
@@ -120,7 +124,10 @@ def _draw(axes: Axes, drawing: dict[str, Any], shifted: bool) -> None:
         axes.set_ylim(bottom=0.0)
     if has_axis:
         axes.set_xlabel(drawing["x_label"])
-        if len(xs) <= 12:
+        if names:
+            axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+            axes.set_xlim(-0.5, len(names) - 0.5)
+        elif len(xs) <= 12:
             axes.set_xticks(xs)
     else:
         names = [rows[0]["label"] for rows in lines.values()]
@@ -200,7 +207,8 @@ def _latex(drawing: dict[str, Any]) -> str:
     else:
         heads = [_escaped(drawing["x_label"]), *(name or unit for name in names)]
         at = [{row["x"]: row for row in rows} for rows in lines.values()]
-        body = [[rf"\num{{{x:g}}}", *(_cell(rows.get(x)) for rows in at)] for x in sorted({row["x"] for row in drawing["rows"]})]
+        names_of_x = [_escaped(label) for _, label in drawing["x_names"]]
+        body = [[names_of_x[int(x)] if names_of_x else rf"\num{{{x:g}}}", *(_cell(rows.get(x)) for rows in at)] for x in sorted({row["x"] for row in drawing["rows"]})]
     title = drawing["title"] if drawing["heading"] is None else f"{drawing['heading']}: {drawing['title']}"
     text = f"% {title}; +-: half the width of the 95 % confidence interval. Wants \\usepackage{{booktabs,siunitx}}.\n"
     text += f"{{\\sisetup{{separate-uncertainty=true}}%\n\\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}\n\\toprule\n"
@@ -215,7 +223,8 @@ def _csv(drawing: dict[str, Any]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["line", drawing["x_title"] or "point", "mean", "half_width", "seeds"])
     for row in drawing["rows"]:
-        writer.writerow([row["line"], row["x"], row["mean"], row["half_width"], row["seeds"]])
+        x = drawing["x_names"][int(row["x"])][0] if drawing["x_names"] else row["x"]
+        writer.writerow([row["line"], x, row["mean"], row["half_width"], row["seeds"]])
     return text.getvalue()
 
 

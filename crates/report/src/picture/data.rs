@@ -100,7 +100,34 @@ pub fn axis(groups: &[&Group], settings: &Settings) -> Option<String> {
     counted.iter().find(|(count, _)| *count == most).map(|(_, key)| (*key).clone())
 }
 
+/// Key of an axis of names: the one that the scenario names, if its values are not numbers and the
+/// scenario chooses another swept key for the lines.
+pub fn named_axis(groups: &[&Group], settings: &Settings) -> Option<String> {
+    let x = settings.x.as_ref()?;
+    let lines = settings.lines.as_deref().unwrap_or_default();
+    let fits = |group: &&Group| {
+        group.point.contains_key(x) && lines.iter().any(|line| line != x && group.point.contains_key(line))
+    };
+    groups.iter().any(fits).then(|| x.clone())
+}
+
+/// Values of an axis of names, in the order of the points.
+pub fn names(groups: &[&Group], axis: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for name in groups.iter().map(|group| group.value(axis)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 impl Group<'_> {
+    /// Value of one key, in words.
+    pub fn value(&self, key: &str) -> String {
+        self.values(|other| other == key)
+    }
+
     /// Values of the sweep at the point, in words.
     pub fn told(&self) -> String {
         self.label(|_| true)

@@ -21,6 +21,8 @@ pub struct Panel<'a> {
     pub told: String,
     /// Key of the horizontal axis. `None` if the points have bars.
     pub axis: Option<String>,
+    /// Values of the axis in the order of the points, if they are names. Empty if they are numbers.
+    pub names: Vec<String>,
     pub groups: Vec<&'a Group<'a>>,
 }
 
@@ -28,12 +30,16 @@ pub struct Panel<'a> {
 /// the keys that are neither the axis nor told apart by lines.
 pub fn panels<'a>(groups: &'a [Group<'a>], settings: &Settings) -> Vec<Panel<'a>> {
     let mut apart: Vec<(Option<String>, Vec<&Group>)> = Vec::new();
+    let mut named: Vec<bool> = Vec::new();
     let mut rest: Vec<&Group> = groups.iter().collect();
     while !rest.is_empty() {
-        let axis = data::axis(&rest, settings);
+        let numbers = data::axis(&rest, settings);
+        let is_named = numbers.is_none();
+        let axis = numbers.or_else(|| data::named_axis(&rest, settings));
         let has_axis = |group: &&Group| axis.as_ref().is_none_or(|axis| group.point.contains_key(axis));
         let (same, others): (Vec<&Group>, Vec<&Group>) = rest.into_iter().partition(has_axis);
         apart.push((axis, same));
+        named.push(is_named);
         rest = others;
     }
     let mut panels = Vec::new();
@@ -41,7 +47,11 @@ pub fn panels<'a>(groups: &'a [Group<'a>], settings: &Settings) -> Vec<Panel<'a>
         let others = apart.iter().enumerate().filter(|(other, _)| *other != number);
         let others: Vec<&Group> = others.flat_map(|(_, (_, groups))| groups).copied().collect();
         let name = (!others.is_empty()).then(|| Name::of(same, &others, axis.as_deref()));
-        panels.extend(by_values(same, axis.as_deref(), name.as_ref(), settings));
+        let mut found = by_values(same, axis.as_deref(), name.as_ref(), settings);
+        if let Some(axis) = axis.as_deref().filter(|_| named[number]) {
+            found.iter_mut().for_each(|panel| panel.names = data::names(&panel.groups, axis));
+        }
+        panels.extend(found);
     }
     panels
 }
@@ -85,7 +95,7 @@ fn by_values<'a>(
         let told = [name, &values].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ");
         match panels.iter_mut().find(|panel| panel.told == told) {
             Some(panel) => panel.groups.push(group),
-            None => panels.push(Panel { told, axis: axis.map(str::to_owned), groups: vec![group] }),
+            None => panels.push(Panel { told, axis: axis.map(str::to_owned), names: Vec::new(), groups: vec![group] }),
         }
     }
     panels
@@ -201,6 +211,31 @@ mod tests {
             ("town", None, 2),
         ];
         assert_eq!(told(&panels(&groups, &settings)), expected);
+    }
+
+    /// Parts and transports in an order that is not that of the alphabet.
+    fn parts_and_transports() -> Vec<Record> {
+        let points: Vec<Value> = ["town", "chain", "grid"]
+            .iter()
+            .flat_map(|part| ["tcp-ap", "newreno"].map(|name| json!({"part": part, "flow.transport": name})))
+            .collect();
+        records(&points)
+    }
+
+    #[test]
+    fn names_of_parts_or_of_transports_are_one_axis_in_the_order_of_the_points() {
+        let records = parts_and_transports();
+        let groups = groups(&records);
+        let (part, transport) = (PART, "flow.transport");
+        for (x, line, names) in
+            [(part, transport, &["town", "chain", "grid"][..]), (transport, part, &["tcp-ap", "newreno"][..])]
+        {
+            let settings =
+                Settings { x: Some(x.to_owned()), lines: Some(vec![line.to_owned()]), ..Settings::default() };
+            let panels = panels(&groups, &settings);
+            assert_eq!(told(&panels), [("", Some(x), 6)]);
+            assert_eq!(panels[0].names, names);
+        }
     }
 
     #[test]

@@ -340,3 +340,38 @@ fn parts_without_the_key_of_the_axis_have_plots_of_their_own() {
         drawings.iter().map(|one| (one.panel.as_str(), one.x_title.as_deref(), one.rows.len())).collect();
     assert_eq!(panels, [("chain", Some("topology.hops"), 4), ("town", None, 2)]);
 }
+
+#[test]
+fn parts_on_the_axis_have_a_point_for_each_transport_and_part() {
+    let mut objects = Vec::new();
+    for (number, part) in ["town", "chain", "big grid"].into_iter().enumerate() {
+        for (faster, transport) in ["newreno", "tcp-ap"].into_iter().enumerate() {
+            let bps = 1e4 * (number + 1) as f64 + 1e3 * faster as f64;
+            let point = json!({"part": part, "flow.transport": transport});
+            objects.push(json!({"seed": 1, "point": point, "aggregate_goodput_bps": bps}));
+        }
+    }
+    let records = typed(objects);
+    let labels = [("chain", "long chain"), ("part", "topology")].map(|(name, label)| (name.into(), label.into()));
+    let settings = Settings {
+        x: Some("part".to_owned()),
+        lines: Some(vec!["flow.transport".to_owned()]),
+        labels: labels.into(),
+        ..Settings::default()
+    };
+    let drawings = drawings(&records, "goodput", &settings).unwrap();
+    let [drawing] = &drawings[..] else { panic!("one panel: {drawings:?}") };
+    let names = [("town", "town"), ("chain", "long chain"), ("big grid", "big grid")];
+    assert_eq!(drawing.x_names, names.map(|(name, label)| (name.to_owned(), label.to_owned())));
+    assert_eq!((drawing.x_title.as_deref(), drawing.x_label.as_deref()), (Some("part"), Some("topology")));
+    let of = |line: &str| -> Vec<(f64, Option<f64>)> {
+        drawing.rows.iter().filter(|row| row.line == line).map(|row| (row.x, row.mean)).collect()
+    };
+    assert_eq!(of("newreno"), [(0.0, Some(10.0)), (1.0, Some(20.0)), (2.0, Some(30.0))]);
+    assert_eq!(of("tcp-ap"), [(0.0, Some(11.0)), (1.0, Some(21.0)), (2.0, Some(31.0))]);
+    let groups = groups(&records);
+    let plots = plots(&panels(&groups, &settings), &subject(&records, None, &settings));
+    let goodput = plots.iter().find(|plot| plot.name == "goodput").unwrap();
+    assert!(goodput.csv.starts_with("line,part,mean,half_width,seeds\nnewreno,town,10,,1\n"), "{}", goodput.csv);
+    assert!(goodput.svg.contains(">long chain</text>") && goodput.svg.contains(">topology</text>"), "{}", goodput.svg);
+}
