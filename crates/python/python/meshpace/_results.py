@@ -157,7 +157,7 @@ class Results:
     ) -> str:
         """Writes the numbers of :meth:`figure` as a table, and returns its text.
 
-        A ``.tex`` file (booktabs, siunitx) has a row for each value of the axis and a column for each line. A ``.csv`` file has a row
+        A ``.tex`` file (booktabs, siunitx) has a row for each number or name on the axis and a column for each line. A ``.csv`` file has a row
         for each point.
         """
         from ._paper import table
