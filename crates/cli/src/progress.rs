@@ -145,12 +145,12 @@ mod tests {
         let all = Work { runs: 40, cost_s: 100.0 };
         let none = Work::default();
         let told = |done, known| line(&State { all, done, known }, 20);
-        assert_eq!(told(none, none), "0 of 40 runs, 0 % of the work, 20 s gone");
+        assert_eq!(told(none, none), "0 of 40 runs, 0 % of the work, 20 s elapsed");
         // A tenth of the runs, and half of the work.
         let done = Work { runs: 4, cost_s: 50.0 };
-        assert_eq!(told(done, none), "4 of 40 runs, 50 % of the work, 20 s gone, about 20 s left");
+        assert_eq!(told(done, none), "4 of 40 runs, 50 % of the work, 20 s elapsed, about 20 s left");
         // What was there from before took no time now.
         let known = Work { runs: 2, cost_s: 40.0 };
-        assert_eq!(told(done, known), "4 of 40 runs, 50 % of the work, 20 s gone, about 100 s left");
+        assert_eq!(told(done, known), "4 of 40 runs, 50 % of the work, 20 s elapsed, about 100 s left");
     }
 }

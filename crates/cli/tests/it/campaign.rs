@@ -243,7 +243,7 @@ fn a_node_that_is_built_otherwise_makes_no_piece_and_the_others_go_on() {
             && stderr.contains("sbatch --chdir campaign --exclude=n7 --array=3 campaign/campaign.slurm\n"),
         "{stderr}"
     );
-    assert!(stderr.contains("; node n7 takes no part: "), "{stderr}");
+    assert!(stderr.contains("; node n7 is excluded: "), "{stderr}");
     // The node takes part again after the file is repaired.
     assert_eq!(on("n7", "3").0, Some(0));
     assert_eq!(meshpace(here, &merge).status.code(), Some(0));

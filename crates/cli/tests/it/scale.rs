@@ -39,13 +39,13 @@ fn a_table_has_200_points_and_says_so() {
     let (status, table, stderr) = meshpace(scratch.path(), &["run", "sweep.toml", "--format", "table"]);
     assert_eq!(status, 0, "{stderr}");
     assert_eq!(table.lines().filter(|line| line.contains("0→1  ")).count(), 200, "{table}");
-    assert!(table.contains("The first 200 of 210 points."), "{table}");
+    assert!(table.contains("These are the first 200 of 210 points."), "{table}");
     // A table of 200 points has no such sentence.
     fs::write(scratch.path().join("sweep.toml"), sweep(20, 10)).unwrap();
     let (status, table, stderr) = meshpace(scratch.path(), &["run", "sweep.toml", "--format", "table"]);
     assert_eq!(status, 0, "{stderr}");
     assert_eq!(table.lines().filter(|line| line.contains("0→1  ")).count(), 200, "{table}");
-    assert!(!table.contains("The first"), "{table}");
+    assert!(!table.contains("the first 200"), "{table}");
 }
 
 /// Number of rows of a page's table of points, and the sentence about rows that are left out.
@@ -115,11 +115,11 @@ fn the_first_record_of_a_large_sweep_does_not_wait_for_the_other_points() {
     assert_eq!(command.status().unwrap().code(), Some(1));
     let told = fs::read_to_string(scratch.path().join("both")).unwrap();
     let is_record = |line: &&str| line.starts_with('{');
-    let failure = r#"warmup = "3 s", duration = "2.5 s", flow.max_window = 1, seed 1 failed: warmup: nothing is left"#;
+    let failure = r#"warmup = "3 s", duration = "2.5 s", flow.max_window = 1, seed 1 failed: warmup: there is nothing to measure"#;
     let before = told.lines().take_while(|line| !line.contains(failure)).filter(is_record).count();
     assert!(before > 0, "{told}");
     assert_eq!(told.lines().filter(is_record).count(), 8 * 120);
-    assert_eq!(told.matches("nothing is left to measure").count(), 120, "{told}");
+    assert_eq!(told.matches("there is nothing to measure").count(), 120, "{told}");
 }
 
 /// Page of 10^4 points.
