@@ -127,7 +127,7 @@ def test_a_strange_worker_that_joins_late_is_named_once_and_the_bytes_are_those_
             cluster.join(2, preload=preload)
             wait_for(lambda: len(workers.client.nthreads()) == 3, "two more workers")
 
-    with pytest.warns(RuntimeWarning, match="another|revision|otherwise") as told:
+    with pytest.warns(RuntimeWarning, match="another|revision|other results") as told:
         results = scenario.sweep(out=out, executor=workers, chunk_seconds=0.001, progress=join)
     assert results.complete and joined
     addresses = [str(warning.message).split()[1] for warning in told]
@@ -152,7 +152,7 @@ def test_without_a_right_worker_the_campaign_ends_with_its_records_and_the_reaso
     cluster.workers[0].kill()
     _, stderr = running.communicate(timeout=240)
     assert running.returncode == 1 and "no worker is left that gives the same results" in stderr, stderr
-    assert ("revision" if kind == "revision" else "otherwise") in stderr
+    assert ("revision" if kind == "revision" else "other results") in stderr
     assert unfinished.read_text().count("\n") > 1
     done = subprocess.run([command, "run", str(slow), "--out", str(out)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
