@@ -34,3 +34,31 @@ impl Settings {
         self.budget.account(source_of(peer), key)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Refusal;
+
+    #[test]
+    fn by_default_the_buffers_hold_a_quarter_of_the_memory_within_bounds() {
+        const MIB: usize = 1024 * 1024;
+        // Without limits on a source and on a key, one connection may hold as much as the port.
+        let unbounded = Some(usize::MAX);
+        let limits = Limits { buffers_per_source: unbounded, buffers_per_key: unbounded, ..Limits::default() };
+        let memory_and_default = [
+            (0, 8 * MIB),
+            (32 * MIB, 8 * MIB),
+            (36 * MIB, 9 * MIB),
+            (1000 * MIB, 250 * MIB),
+            (4096 * MIB, 1024 * MIB),
+            (4100 * MIB, 1024 * MIB),
+            (usize::MAX, 1024 * MIB),
+        ];
+        for (memory, bytes) in memory_and_default {
+            let account = limits.budget(Some(memory)).account(source_of(IpAddr::from([10, 0, 0, 1])), None);
+            assert_eq!(account.take(bytes + 1), Err(Refusal::Port(bytes)), "{memory} bytes of memory");
+            assert_eq!(account.take(bytes), Ok(()), "{memory} bytes of memory");
+        }
+    }
+}

@@ -689,4 +689,11 @@ mod tests {
         assert_eq!(AnySegment::read(InnerTransport::Bbr, &bytes), Some((data, &b"hello"[..])));
         assert_eq!(AnySegment::read(InnerTransport::Bbr, &bytes[..12]), None);
     }
+
+    #[test]
+    fn the_first_room_of_bbr_is_that_of_the_page() {
+        // The same number is the room of the peer and the limit of this end before the first report.
+        let Engine::Bbr(bbr) = Engine::bbr(&tpa::Config::default(), 4 << 20) else { panic!("an engine of BBR") };
+        assert_eq!(bbr.machine.receive_window(), 64 * 1024);
+    }
 }

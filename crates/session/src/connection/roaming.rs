@@ -277,4 +277,25 @@ mod tests {
             |from: Time| left.iter().filter(|at| **at >= from && at.since(from) < Duration::from_secs(1)).count();
         assert!(left.iter().all(|from| within(*from) <= 10), "{left:?}");
     }
+
+    #[test]
+    fn one_address_is_challenged_at_a_time_and_none_for_a_second_after_the_peer_was_at_its_old_one() {
+        let [one, other] = [1, 2].map(|host| Addresses { own: None, peer: SocketAddr::from(([10, 0, 0, host], 1)) });
+        let at = |ms: u64| Time(1_000_000_000) + Duration::from_millis(ms);
+        let mut roaming = Roaming::default();
+        let mut asks = |ms, addresses| roaming.consider(at(ms), addresses, ms, || ms);
+        assert_eq!(asks(0, one), Some((0, true)));
+        // Nobody answers. The first address alone is challenged for 1 s after its last challenge.
+        assert_eq!(asks(200, other), None);
+        assert_eq!(asks(300, one), Some((0, false)));
+        assert_eq!(asks(1299, other), None);
+        assert_eq!(asks(1300, other), Some((1300, true)));
+        assert_eq!(asks(1500, one), None);
+        // The peer is found at its old address.
+        roaming.stays(at(1600));
+        let mut asks = |ms, addresses| roaming.consider(at(ms), addresses, ms, || ms);
+        assert_eq!(asks(1800, one), None);
+        assert_eq!(asks(2599, other), None);
+        assert_eq!(asks(2600, one), Some((2600, true)));
+    }
 }

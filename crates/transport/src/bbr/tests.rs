@@ -1,6 +1,7 @@
 //! Tests with two ends over a link in virtual time: one bottleneck with a queue, a delay, and loss
 //! in both directions.
 
+mod room;
 mod table;
 
 use super::*;
@@ -248,8 +249,19 @@ fn a_peer_whose_data_nobody_reads_may_send_no_more_than_before_the_first_word() 
     }
     end.take(1 << 16, || true);
     assert_eq!(end.receive_window(), 1 << 18);
-    end.take(0, || false);
+    // While memory is scarce, the room beyond what is read stays the same, so that the offset rises
+    // by the bytes that are read.
+    for (place, half) in (20_000..).zip([2, 3]) {
+        let segment = Segment { number: place, seq: half << 15, payload: 1 << 15, ..Segment::default() };
+        assert!(end.on_segment(Time(1 << 20), &segment));
+    }
+    end.take(1 << 16, || false);
     assert_eq!(end.receive_window(), 1 << 18);
+    let report = core::iter::from_fn(|| end.poll(Time(1 << 21)).segment()).last().expect("a report is due");
+    assert_eq!(report.report.limit, (1 << 17) + (1 << 18));
+    // Once there is memory again, the room is four times the number of bytes read.
+    end.take(0, || true);
+    assert_eq!(end.receive_window(), 1 << 19);
 }
 
 #[test]
