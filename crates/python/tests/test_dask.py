@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -147,8 +148,9 @@ def test_without_a_right_worker_the_campaign_ends_with_its_records_and_the_reaso
     running = subprocess.Popen([command, "run", str(slow), "--out", str(out), "--dask", address], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     unfinished = out / "unfinished.jsonl"
     wait_for(lambda: unfinished.exists() and unfinished.read_text().count("\n") > 1, "a record")
+    # The only right worker stands still before it can finish the campaign, and goes.
+    cluster.workers[0].process.send_signal(signal.SIGSTOP)
     cluster.join(1, preload=preload)
-    # The only right worker goes.
     cluster.workers[0].kill()
     _, stderr = running.communicate(timeout=240)
     assert running.returncode == 1 and "no worker is left that gives the same results" in stderr, stderr
