@@ -88,7 +88,7 @@ pub enum Format {
     Json,
     /// One row per metric.
     Csv,
-    /// Text for people.
+    /// Markdown, for people.
     Md,
 }
 
@@ -99,7 +99,7 @@ enum When {
     Always,
     /// In reports, if few frames have to be simulated.
     Auto,
-    /// Never.
+    /// No other model is tried.
     Never,
 }
 

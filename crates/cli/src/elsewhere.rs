@@ -1,5 +1,5 @@
-//! Replacement on other systems for the commands that need Linux. Each command reports what it
-//! needs, and where it can be run.
+//! The commands that need Linux, as other systems have them. Each of them only reports what it needs
+//! and where it can be run.
 
 use crate::REFUSED;
 use crate::output::complain;
@@ -7,14 +7,14 @@ use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
-/// Arguments that nobody reads.
+/// Arguments of a command that does not exist here. They are accepted and ignored.
 #[derive(Args, Debug)]
 pub struct Arguments {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     ignored: Vec<String>,
 }
 
-/// None of them is in the list of commands.
+/// Commands that need Linux. `help` does not list them.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     #[command(hide = true)]
@@ -33,7 +33,7 @@ pub enum Command {
     Decrypt(Arguments),
 }
 
-/// Those of `meshpace dev`.
+/// Commands of `meshpace dev` that need Linux.
 #[derive(Subcommand, Debug)]
 pub enum Dev {
     #[command(hide = true)]
@@ -44,7 +44,7 @@ pub enum Dev {
     Medium(Arguments),
 }
 
-/// Returns the name of the command, and what it needs of Linux.
+/// Returns the name of a command, and the features of Linux that it needs.
 fn needs(command: &Command) -> (&'static str, &'static str) {
     match command {
         Command::Emulate(_) => ("emulate", "network namespaces and TAP devices"),

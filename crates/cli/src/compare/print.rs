@@ -66,7 +66,7 @@ pub fn cells(line: &Line) -> String {
     )
 }
 
-/// Which optional columns a table has.
+/// The optional columns of a table.
 #[derive(Clone, Copy)]
 struct Extra {
     /// Columns with the names of both variants.
@@ -203,7 +203,8 @@ fn by_point(pair: &Compared<'_>) -> String {
     text + "\n"
 }
 
-/// Table of all flows that were silent on either side of a pair; empty if there are none.
+/// Returns the table of the flows that were silent in a run of either variant. Empty if no flow was
+/// silent.
 fn silent_flows(pair: &Compared<'_>) -> String {
     let flows: Vec<_> = pair.lines.iter().flat_map(|line| &line.flows).collect();
     if flows.is_empty() {

@@ -9,13 +9,15 @@ use std::process::Command;
 /// Two transfers that cross. The papers claim that TCP-AP is fairer than NewReno in this topology.
 const SCENARIO: &str = "duration = '30 s'\nwarmup = '5 s'\n[topology]\nkind = 'cross'\n[[flow]]\n[[flow]]\n";
 
-fn meshpace(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
+/// Runs the command. Returns its status, standard output and standard error.
+pub fn meshpace(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new(cargo_bin("meshpace")).args(arguments).current_dir(directory).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-fn lines(text: &str) -> Vec<Value> {
+/// Parses a JSON value in each line.
+pub fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

@@ -1,6 +1,7 @@
 //! Campaigns of many points: what is checked before the first run, what is printed and written, and
 //! how much memory they need.
 
+use crate::compare::{lines, meshpace};
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use std::fs;
@@ -10,17 +11,6 @@ use std::path::Path;
 use std::process::Command;
 #[cfg(target_os = "linux")]
 use std::process::{Child, Stdio};
-
-/// Result of the command: its status, standard output and standard error.
-fn meshpace(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(cargo_bin("meshpace")).args(arguments).current_dir(directory).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
-}
-
-fn lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
 
 /// Scenario of one short run at each pair of a window and a segment size.
 fn sweep(windows: usize, segments: usize) -> String {

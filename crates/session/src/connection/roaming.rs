@@ -45,9 +45,10 @@ const LEAST_HOLD: Duration = Duration::from_millis(200);
 /// Upper bound of that time, which is twice as long as the peer has taken to answer.
 const MOST_HOLD: Duration = Duration::from_secs(1);
 
-/// Least time between two challenges, to whatever addresses and for whatever purpose. A challenge is
-/// repeated only if another datagram arrives from its address.
-const REPEATED: Duration = Duration::from_millis(100);
+/// Least time between two path challenges of a connection. It also holds for those that search for a
+/// black hole (`path_size`), because together they may not exceed ten per second. A challenge to a
+/// new address is repeated only if another datagram arrives from there.
+const CHALLENGE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Time without an answer after which an address is forgotten. For the same time no new address is
 /// challenged after the peer was found at its old one.
@@ -87,9 +88,8 @@ pub(super) struct Roaming {
     candidate: Option<Candidate>,
     /// No new address is challenged before this time.
     asks_from: Time,
-    /// No challenge is sent before this time, so that no address gets more than ten per second: the
-    /// address at which the connection was may be challenged as the new one was, and the other way
-    /// round.
+    /// No challenge is sent before this time. The limit holds for the connection and not for each
+    /// address, because a connection that moves back and forth challenges both of its addresses.
     next_challenge: Time,
 }
 
@@ -138,16 +138,17 @@ impl Roaming {
             _ => None,
         };
         if considered.is_some() {
-            self.next_challenge = now + REPEATED;
+            self.next_challenge = now + CHALLENGE_INTERVAL;
         }
         considered
     }
 
-    /// Returns whether a challenge may be sent now that is not about an address, and counts it if so.
+    /// Returns whether a challenge for another purpose than a move may be sent now. If it may, it
+    /// counts as sent.
     pub(super) fn admits_challenge(&mut self, now: Time) -> bool {
         let is_admitted = now >= self.next_challenge;
         if is_admitted {
-            self.next_challenge = now + REPEATED;
+            self.next_challenge = now + CHALLENGE_INTERVAL;
         }
         is_admitted
     }
@@ -268,7 +269,11 @@ mod tests {
                 roaming.candidate = None;
             }
             let at = if number / 25 % 2 == 0 { there } else { here };
-            if roaming.consider(now, at, number, || number).is_some() {
+            // Half of the time there is also an escort to send (`path_size`), before or after.
+            let is_sent = (number % 4 == 0 && roaming.admits_challenge(now))
+                | roaming.consider(now, at, number, || number).is_some()
+                | (number % 4 == 1 && roaming.admits_challenge(now));
+            if is_sent {
                 left.push(now);
             }
         }
