@@ -3,9 +3,7 @@
 
 use crate::parts;
 use maud::{Markup, html};
-use meshpace_lab::compare::{
-    LEGEND, Line, MOST_ROWS, Metric, Rank, Sentences, cell, metric, ranking_of, silent_head, table,
-};
+use meshpace_lab::compare::{LEGEND, Line, MOST_ROWS, Metric, Sentences, cell, metric, ranking_of, silent_head, table};
 use meshpace_lab::record::excerpt::Excerpt;
 use meshpace_lab::record::tally::Tally;
 use meshpace_lab::robust::{Answer, Asked, FRAMES, Reading, Robust, Row, Verdict, answer, count, starving, verdict};
@@ -119,11 +117,6 @@ fn silent_flows(pair: &Pair<'_>) -> Markup {
 fn ranked(subject: &Subject<'_>) -> Markup {
     let groups: Vec<(String, Vec<&Excerpt>)> =
         subject.variants.iter().map(|(name, runs)| ((*name).to_owned(), runs.iter().collect())).collect();
-    let place = |number: usize, rank: &Rank| match rank {
-        Rank { starved: (1.., _), .. } => "✗".to_owned(),
-        Rank { ties: true, .. } => "=".to_owned(),
-        _ => format!("{}.", number + 1),
-    };
     html! {
         h2 { "In the order of their means" }
         p { "Means over the runs. “=”: no clear difference from the previous variant, after the correction for all metrics. “✗”: this variant starves a flow in at least one run, so it is never called better than a variant that starves none." }
@@ -131,7 +124,7 @@ fn ranked(subject: &Subject<'_>) -> Markup {
             dt { (metric.noun_and_unit()) }
             dd { ol { @for (number, rank) in ranks.iter().enumerate() {
                 li class=[(rank.starved.0 > 0).then_some("starves")] {
-                    span class="place" { (place(number, rank)) } " " (rank.name) " "
+                    span class="place" { (rank.sign(number)) } " " (rank.name) " "
                     span class="number" { (rank.mean.times(metric.unit.1).told(statistics::digits)) }
                 }
             } } }

@@ -2,9 +2,7 @@
 
 use super::{Compared, Format, Sides};
 use crate::output::alarm;
-use meshpace_lab::compare::{
-    self, AtPoint, LEGEND, Line, Metric, Rank, Sentences, Side, cell, metric, ranking, ranking_of,
-};
+use meshpace_lab::compare::{self, AtPoint, LEGEND, Line, Metric, Sentences, Side, cell, metric, ranking, ranking_of};
 use meshpace_lab::record::excerpt::Excerpt;
 use meshpace_lab::record::tally;
 use meshpace_lab::robust::{Reading, Robust, Row, answer, starving, verdict};
@@ -243,12 +241,12 @@ fn ranked(sides: &Sides) -> String {
     for (metric, ranks) in rankings {
         let (unit, scale) = metric.unit;
         let ranked = ranks.iter().enumerate().map(|(number, rank)| {
-            let place = match rank {
-                Rank { starved: (1.., _), .. } => "✗".to_owned(),
-                Rank { ties: true, .. } => "=".to_owned(),
-                _ => format!("{}.", number + 1),
-            };
-            format!("{place} {} {}", rank.name, rank.mean.times(scale).told(|value| format!("{value:.3}")))
+            format!(
+                "{} {} {}",
+                rank.sign(number),
+                rank.name,
+                rank.mean.times(scale).told(|value| format!("{value:.3}"))
+            )
         });
         let ranked: Vec<String> = ranked.collect();
         let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };

@@ -19,6 +19,20 @@ pub struct Rank {
     pub starved: (usize, usize),
 }
 
+impl Rank {
+    /// Sign before the name. A variant that starves a flow in some run has "✗" and no place. Others
+    /// have their place, which is one more than `index`. "=" says that the variant does not clearly
+    /// differ from the one before it.
+    pub fn sign(&self, index: usize) -> String {
+        match (self.ties, self.starved.0 > 0) {
+            (true, true) => "= ✗".to_owned(),
+            (true, false) => "=".to_owned(),
+            (false, true) => "✗".to_owned(),
+            (false, false) => format!("{}.", index + 1),
+        }
+    }
+}
+
 /// The transports in all of `runs`, those with the best mean first, for each metric that says something and tells them apart. Those that starve a
 /// flow come after those that do not.
 pub fn ranking(runs: &[&Excerpt]) -> Vec<(&'static Metric, Vec<Rank>)> {
@@ -90,4 +104,19 @@ fn ranked(
         (a.starved.0 > 0).cmp(&(b.starved.0 > 0)).then_with(|| place(a).total_cmp(&place(b)))
     });
     ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sign_of_a_variant_says_both_that_it_starves_and_that_it_does_not_differ() {
+        let rank = |ties, starved| {
+            let mean = Mean::of(&[1.0, 2.0]).unwrap();
+            Rank { name: "cubic".to_owned(), mean, ties, starved: (starved, 20) }
+        };
+        let signs = [(false, 0), (true, 0), (false, 3), (true, 3)].map(|(ties, starved)| rank(ties, starved).sign(1));
+        assert_eq!(signs, ["2.", "=", "✗", "= ✗"]);
+    }
 }
